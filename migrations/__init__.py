@@ -1,0 +1,1 @@
+"""The schema's history, in files that are never changed once released."""
