@@ -116,6 +116,22 @@ async def read_page(executor: Executor, page_id: UUID) -> PageRow | None:
     return (await pages_by_ids(executor, [page_id])).get(page_id)
 
 
+@dataclass(frozen=True, slots=True)
+class PageTagsRow:
+    id: UUID
+    course_id: UUID
+    tags: list[str]
+    etag: str
+
+
+async def read_page_tags(executor: Executor, page_id: UUID) -> PageTagsRow | None:
+    """What tagging needs of a page, without its body."""
+    row = (
+        await executor.execute(select(Page.id, Page.course_id, Page.tags, Page.etag).where(Page.id == page_id))
+    ).one_or_none()
+    return None if row is None else PageTagsRow(*row)
+
+
 async def page_ids(executor: Executor, course_id: UUID, limit: int) -> list[UUID]:
     """The ids of the course's pages in order, at most `limit`."""
     statement = select(Page.id).where(Page.course_id == course_id).order_by(Page.position, Page.id).limit(limit)

@@ -17,7 +17,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_sessionm
 
 from tenure.db.errors import StorageUnavailable
 
-Executor = AsyncConnection | AsyncSession
+Connection = AsyncConnection
+Session = AsyncSession
+Executor = Connection | Session
+"""What a statement function runs on: a connection, each statement by itself, or a session in a transaction."""
+
 Result = TypeVar("Result")
 
 STATEMENT_TIMEOUT_SECONDS = 30

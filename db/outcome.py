@@ -4,12 +4,10 @@ Every one carries (job, token) and holds the job's row lock to its commit. Where
 nothing is written, and LeaseLost says so.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
@@ -191,6 +189,18 @@ async def settle_item(
     return int(version)
 
 
-def to_json_text(value: Any) -> str:
-    """A handler's result as JSON text. Raises TypeError or ValueError for what is none (NaN, sets, …)."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    succeeded: int
+    skipped: int
+    failed: int
+
+
+async def read_item_counts(executor: Executor, job_id: UUID) -> ItemCounts:
+    """The job's counters. Raises LeaseLost where the job is gone."""
+    row = (
+        await executor.execute(text("SELECT succeeded, skipped, failed FROM job WHERE id = :job"), {"job": job_id})
+    ).one_or_none()
+    if row is None:
+        raise LeaseLost(f"Job {job_id} does not exist.")
+    return ItemCounts(row.succeeded, row.skipped, row.failed)

@@ -6,6 +6,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
 from tenure.db.claim import ClaimCursor, claim_jobs
 from tenure.db.courses import SourcePage, put_course, put_pages
 from tenure.db.engine import Database
@@ -55,9 +57,7 @@ class Seed:
         self, limit: int = 1, *, kinds: Sequence[str] = ("test.noop",), owner: str = "worker-1", lease: float = LEASE_SECONDS
     ) -> list[JobSnapshot]:
         jobs, _ = await self.database.run(
-            lambda c: claim_jobs(
-                c, owner=owner, kinds=kinds, limit=limit, lease_seconds=lease, cursor=ClaimCursor()
-            )
+            lambda c: claim_jobs(c, owner=owner, kinds=kinds, limit=limit, lease_seconds=lease, cursor=ClaimCursor())
         )
         return jobs
 
@@ -80,6 +80,12 @@ class Seed:
     async def execute(self, sql: str, **values: Any) -> None:
         async with self.database.statement() as connection:
             await connection.execute(text(sql), values)
+
+    async def until_somebody_waits(self, waiters: int = 1) -> None:
+        """Until statements of this database wait for a lock."""
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        while await self.scalar(waiting) < waiters:
+            pass
 
     async def actions(self, job_id: UUID) -> list[str]:
         """The audit trail of a job: its actions, oldest first."""
@@ -119,3 +125,8 @@ async def seed_workspace(database: Database, slug: str, email: str | None = None
         actor = await create_user(session, email)
         await set_member(session, slug, email, Role.ADMIN)
     return Seed(database, workspace.id, slug, actor.id, email)
+
+
+async def lock_page(session: AsyncSession, page_id: UUID) -> None:
+    """Holds a page's row to the end of the transaction, and with it whoever wants to write it."""
+    await session.execute(text("SELECT 1 FROM page WHERE id = :id FOR UPDATE"), {"id": page_id})

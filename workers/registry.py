@@ -58,6 +58,7 @@ class Kind:
     timeout: float | None
     """Seconds an attempt may take; null: no limit."""
     is_async: bool
+    takes_params: bool = True
 
     @property
     def description(self) -> str:
@@ -113,6 +114,7 @@ def kind(
             max_attempts=max_attempts,
             timeout=timeout,
             is_async=inspect.iscoroutinefunction(handler),
+            takes_params=len(inspect.signature(handler).parameters) == 2,
         )
         _check(found)
         setattr(handler, KIND_ATTRIBUTE, found)

@@ -1,0 +1,1 @@
+"""The built-in kinds, written against the same face as anybody's."""
