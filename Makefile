@@ -1,0 +1,59 @@
+# make run, make test; both install what they need into .venv and frontend/node_modules.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: install run test check pytest frontend-test wheel wheel-check lock schema clean
+
+install: $(VENV)/.installed frontend/dist/index.html
+
+$(VENV)/.installed: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Tenure needs Python 3.11 or newer; name one: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+frontend/node_modules/.installed: frontend/package-lock.json frontend/package.json
+	cd frontend && npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+frontend/dist/index.html: frontend/node_modules/.installed $(shell find frontend/src frontend/index.html frontend/vite.config.ts -type f 2>/dev/null)
+	cd frontend && npm run --silent build
+
+run: install
+	$(BIN)/tenure up --demo
+
+test: install check pytest frontend-test
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src tests
+	$(BIN)/lint-imports
+
+pytest: install
+	$(BIN)/pytest
+
+frontend-test: install
+	cd frontend && npm run --silent lint && npm run --silent typecheck && npm test --silent
+
+# The wheel by way of the sdist, so that both are complete.
+wheel: install
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+
+# The wheel in an empty environment: every module imports, and `tenure up --ephemeral` serves.
+wheel-check: wheel
+	sh tests/packaging/wheel_in_empty_environment.sh dist
+
+# Locks hold hashes and no index addresses. Needs uv.
+lock:
+	uv pip compile pyproject.toml --group dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate -q -o requirements/dev.txt
+	uv pip compile pyproject.toml --generate-hashes --universal --python-version 3.11 --no-header --no-annotate -q -o requirements/run.txt
+
+schema: install
+	$(BIN)/tenure schema > schema/schema.graphql
+
+clean:
+	rm -rf $(VENV) frontend/node_modules frontend/dist dist .mypy_cache .ruff_cache .pytest_cache
