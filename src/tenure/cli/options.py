@@ -46,6 +46,10 @@ class Given:
     data_dir: Path | None = None
     database_url: str | None = None
 
+    @property
+    def is_any(self) -> bool:
+        return self.data_dir is not None or self.database_url is not None
+
 
 def load_settings(context: typer.Context, data_dir: Path | None = None, database_url: str | None = None) -> "Settings":
     """The settings of this process. Ends it with exit code 2 and a line for each setting that is wrong."""
