@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from tenure.db.claim import ClaimCursor, claim_jobs
+from tenure.db.commands import cancel_job
 from tenure.db.courses import SourcePage, put_course, put_pages
 from tenure.db.engine import Database
 from tenure.db.enqueue import AdmissionLimits, Enqueued, EnqueueOutcome, NewJob, QueueLimits, enqueue_jobs
@@ -67,6 +68,9 @@ class Seed:
         (claimed,) = await self.claim(kinds=[job.kind], lease=lease)
         assert claimed.id == job.id
         return claimed
+
+    async def cancel(self, job_id: UUID) -> JobSnapshot | None:
+        return await self.database.run(lambda c: cancel_job(c, job_id, self.actor_id))
 
     async def read(self, job_id: UUID) -> JobSnapshot:
         job = await self.database.run(lambda c: read_job(c, job_id))
