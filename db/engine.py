@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_sessionmaker, create_async_engine
 
-from tenure.db.errors import StorageUnavailable
+from tenure.db.errors import RowBusy, StorageUnavailable
 
 Connection = AsyncConnection
 Session = AsyncSession
@@ -26,10 +26,11 @@ Result = TypeVar("Result")
 
 STATEMENT_TIMEOUT_SECONDS = 30
 LOCK_TIMEOUT_SECONDS = 15
+LOCK_NOT_AVAILABLE = "55P03"
 DEADLOCK_DETECTED = "40P01"
 SERIALIZATION_FAILURE = "40001"
-UNAVAILABLE_STATES = ("57P01", "57P02", "57P03", "53300", "08")
-"""Shutdown by an administrator, crash, starting up, too many connections, and the class of connection failures."""
+UNAVAILABLE_STATES = ("57P01", "25P03", "57P02", "57P03", "53300", "08")
+"""Shutdown by an administrator, a transaction idle for too long, crash, starting up, too many connections, and the class of connection failures."""
 
 
 def async_url(url: str) -> URL:
@@ -53,10 +54,19 @@ def is_unavailable(error: BaseException) -> bool:
 class Database:
     """A pool of connections to one PostgreSQL.
 
-    Every connection has a statement and a lock timeout; parameters never appear in an error's text.
+    Every connection has a statement and a lock timeout; parameters never appear in an error's text. A transaction that is
+    idle for `idle_in_transaction_seconds` is ended by the server: a stopped or cut-off process must not keep its row locks
+    for longer than its leases.
     """
 
-    def __init__(self, url: str, *, pool_size: int = 10, application_name: str = "tenure") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 10,
+        application_name: str = "tenure",
+        idle_in_transaction_seconds: float = 60,
+    ) -> None:
         self.url = url
         self._engine = create_async_engine(
             async_url(url),
@@ -70,7 +80,7 @@ class Database:
                     "application_name": application_name,
                     "statement_timeout": str(STATEMENT_TIMEOUT_SECONDS * 1000),
                     "lock_timeout": str(LOCK_TIMEOUT_SECONDS * 1000),
-                    "idle_in_transaction_session_timeout": "600000",
+                    "idle_in_transaction_session_timeout": str(int(idle_in_transaction_seconds * 1000)),
                     "timezone": "UTC",
                     "jit": "off",
                 },
@@ -129,5 +139,7 @@ class _translated:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DBAPIError) and _sqlstate(error) == LOCK_NOT_AVAILABLE:
+            raise RowBusy("Another transaction holds what this one needs; try again.") from error
         if error is not None and not isinstance(error, StorageUnavailable) and is_unavailable(error):
             raise StorageUnavailable("The database cannot be reached at the moment; try again.") from error

@@ -17,6 +17,12 @@ class StorageUnavailable(TenureError):
     code = "UNAVAILABLE"
 
 
+class RowBusy(TenureError):
+    """Another transaction held a row for longer than the lock timeout. Nothing was written; it may be tried again."""
+
+    code = "UNAVAILABLE"
+
+
 class SchemaTooNew(TenureError):
     """The database demands newer software than this."""
 
@@ -53,6 +59,7 @@ __all__ = [
     "InvalidInput",
     "LeaseLost",
     "NotFound",
+    "RowBusy",
     "SchemaMissing",
     "SchemaTooNew",
     "StorageUnavailable",

@@ -153,7 +153,8 @@ def unreachable_part(path: Path, account: Account) -> str:
         timeout=30,
         **_identity(account),
     )
-    return done.stdout
+    unreachable: str = done.stdout
+    return unreachable
 
 
 def _identity(account: Account | None) -> dict[str, Any]:

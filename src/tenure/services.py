@@ -27,7 +27,12 @@ async def open_services(settings: Settings, database_url: str, *, name: str) -> 
 
     Raises SchemaMissing, SchemaTooNew, StorageUnavailable.
     """
-    database = Database(database_url, pool_size=settings.pool_size, application_name=name)
+    database = Database(
+        database_url,
+        pool_size=settings.pool_size,
+        application_name=name,
+        idle_in_transaction_seconds=settings.lease_seconds,
+    )
     try:
         async with database.statement() as connection:
             await check_compatible(connection)

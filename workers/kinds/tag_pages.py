@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tenure.db.courses import courses_by_ids, page_ids, read_page_tags, set_page_tags
-from tenure.db.errors import LeaseLost, StorageUnavailable
+from tenure.db.errors import LeaseLost, RowBusy, StorageUnavailable
 from tenure.workers.context import JobContext
 from tenure.workers.errors import Permanent
 from tenure.workers.items import Item
@@ -63,7 +63,7 @@ async def _tag_page(ctx: JobContext, item: Item, params: TagPagesParams) -> None
     for _ in range(CONFLICT_TRIES):
         try:
             await _try_page(item, params)
-        except _PageChanged:
+        except (_PageChanged, RowBusy):
             continue
         except StorageUnavailable:
             await ctx.checkpoint()  # waits for the database; whether the page was written shows in the next try
