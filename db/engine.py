@@ -30,7 +30,7 @@ LOCK_NOT_AVAILABLE = "55P03"
 DEADLOCK_DETECTED = "40P01"
 SERIALIZATION_FAILURE = "40001"
 UNAVAILABLE_STATES = ("57P01", "25P03", "57P02", "57P03", "53300", "08")
-"""Shutdown by an administrator, a transaction idle for too long, crash, starting up, too many connections, and the class of connection failures."""
+"""Shutdown, a transaction idle for too long, crash, starting up, too many connections; 08 is the class of lost connections."""
 
 
 def async_url(url: str) -> URL:

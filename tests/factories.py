@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from tenure.db.claim import ClaimCursor, claim_jobs
-from tenure.db.commands import cancel_job
+from tenure.db.commands import Retried, cancel_job, retry_job
 from tenure.db.courses import SourcePage, put_course, put_pages
 from tenure.db.engine import Database
 from tenure.db.enqueue import AdmissionLimits, Enqueued, EnqueueOutcome, NewJob, QueueLimits, enqueue_jobs
@@ -71,6 +71,10 @@ class Seed:
 
     async def cancel(self, job_id: UUID) -> JobSnapshot | None:
         return await self.database.run(lambda c: cancel_job(c, job_id, self.actor_id))
+
+    async def retry(self, job_id: UUID) -> None:
+        outcome = await self.database.run(lambda c: retry_job(c, job_id, self.actor_id, None, LIMITS))
+        assert isinstance(outcome, Retried), outcome
 
     async def read(self, job_id: UUID) -> JobSnapshot:
         job = await self.database.run(lambda c: read_job(c, job_id))
