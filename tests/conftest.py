@@ -11,12 +11,13 @@ from itertools import count
 from pathlib import Path
 
 import asyncpg
+import httpx
 import pytest
 from sqlalchemy import make_url
+
 from tenure.db.embedded import EmbeddedServer
 from tenure.db.engine import Database
 from tenure.db.migrate import upgrade
-
 from tests.factories import Seed, seed_workspace
 
 for name in [n for n in os.environ if n.startswith("TENURE_") and not n.startswith("TENURE_TEST_")]:
@@ -80,7 +81,7 @@ def database_url(server_url: str, template: str) -> Iterator[str]:
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    database = Database(database_url, pool_size=20, application_name="test")
+    database = Database(database_url, pool_size=20, application_name="test", idle_in_transaction_seconds=600)
     yield database
     await database.dispose()
 
@@ -91,8 +92,14 @@ async def seed(database: Database) -> Seed:
     return await seed_workspace(database, "acme")
 
 
-
 @pytest.fixture(scope="session")
 def course_directory() -> Path:
     """A real course: TENURE_TEST_COURSE, else the project's own docs."""
     return Path(os.environ.get("TENURE_TEST_COURSE", REPOSITORY / "docs"))
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    """For talking to real API processes."""
+    async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=60)) as client:
+        yield client
