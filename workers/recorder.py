@@ -37,6 +37,8 @@ class Recorder:
 
     async def record(self, held: HeldJob, finish: Finish) -> Finished | None:
         """What became of the job; None where the lease was lost, before or while this was written."""
+        if held.is_lost:
+            return None
         waiting = _Waiting(held, finish, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._pump is None or self._pump.done():

@@ -245,6 +245,23 @@ async def test_g8_a_cancel_is_seen_within_a_heartbeat_without_any_hint(seed: See
     assert (await worker.ended(job.id)).state is JobState.CANCELLED
 
 
+@pytest.mark.guarantee(12)
+async def test_g12_jobs_are_found_and_cancels_seen_with_every_hint_lost(
+    seed: Seed, start_worker: StartWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @kind("t.deaf")
+    async def handler(ctx: JobContext) -> None:
+        while True:
+            await ctx.checkpoint()
+
+    monkeypatch.setattr("tenure.workers.runtime.decode_hints", lambda _: [])
+    worker = await start_worker(handler)
+    job = await seed.job(kind="t.deaf")
+    await worker.until(job.id, lambda j: j.state is JobState.RUNNING)
+    await seed.cancel(job.id)
+    assert (await worker.ended(job.id)).state is JobState.CANCELLED
+
+
 async def test_an_expired_lease_is_reclaimed_and_the_job_run_again(seed: Seed, start_worker: StartWorker) -> None:
     @kind("t.again")
     async def handler(ctx: JobContext) -> dict[str, int]:
