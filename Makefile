@@ -2,16 +2,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: install run test check pytest frontend-test wheel wheel-check lock schema clean
 
 install: $(VENV)/.installed frontend/dist/index.html
 
-$(VENV)/.installed: requirements/dev.txt pyproject.toml
+$(VENV)/.installed: requirements/bootstrap.txt requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Tenure needs Python 3.11 or newer; name one: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) --require-hashes -r requirements/bootstrap.txt
+	@# uv takes seconds for what takes pip a minute; where it does not find the index that pip is set up for, pip does it.
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt || $(PIP) --require-hashes -r requirements/dev.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
 frontend/node_modules/.installed: frontend/package-lock.json frontend/package.json
@@ -47,10 +50,12 @@ wheel: install
 wheel-check: wheel
 	sh tests/packaging/wheel_in_empty_environment.sh dist
 
-# Locks hold hashes and no index addresses. Needs uv.
-lock:
-	uv pip compile pyproject.toml --group dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate -q -o requirements/dev.txt
-	uv pip compile pyproject.toml --generate-hashes --universal --python-version 3.11 --no-header --no-annotate -q -o requirements/run.txt
+# Locks hold hashes and no index addresses.
+COMPILE := $(BIN)/uv pip compile --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --quiet
+lock: install
+	echo 'uv>=0.13' | $(COMPILE) - -o requirements/bootstrap.txt
+	$(COMPILE) pyproject.toml --group dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml -o requirements/run.txt
 
 schema: install
 	$(BIN)/tenure schema > schema/schema.graphql
