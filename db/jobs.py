@@ -1,6 +1,5 @@
 """Reads of jobs. A snapshot is read in one statement: row and attempts belong to one version."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -112,10 +111,10 @@ class JobSnapshot:
         return cls(
             **{name: row[name] for name in PLAIN_COLUMNS},
             state=JobState(row["state"]),
-            params=_json(row["params"]),
-            result=_json(row["result"]),
-            errors=[JobErrorRow.from_json(e) for e in _json(row["errors"])],
-            attempts=[AttemptRow.from_json(a) for a in _json(row.get("attempts")) or ()],
+            params=row["params"],
+            result=row["result"],
+            errors=[JobErrorRow.from_json(e) for e in row["errors"]],
+            attempts=[AttemptRow.from_json(a) for a in row.get("attempts") or ()],
             lease=lease,
         )
 
@@ -145,11 +144,6 @@ PLAIN_COLUMNS = (
     "started_at",
     "finished_at",
 )
-
-
-def _json(value: Any) -> Any:
-    """What a JSONB column holds: already parsed where SQLAlchemy knows its type, text where a function returned it."""
-    return json.loads(value) if isinstance(value, str) else value
 
 
 ATTEMPTS: ColumnElement[Any] = literal_column("tenure_attempts(job.id)").label("attempts")
