@@ -52,7 +52,8 @@ async def claim_jobs(
     if not rows:
         return [], cursor
     last = rows[-1]
-    return [JobSnapshot.from_row(row) for row in rows], ClaimCursor(last["cursor_workspace"], last["cursor_queue"])
+    jobs = [JobSnapshot.from_row(row) for row in rows if row["id"] is not None]  # null: nothing for us so far, go on there
+    return jobs, ClaimCursor(last["cursor_workspace"], last["cursor_queue"])
 
 
 class BeatStatus(StrEnum):

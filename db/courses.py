@@ -193,24 +193,31 @@ class ImportCounts:
 
 PUT_PAGES = text("""
 WITH given AS (
-  SELECT * FROM unnest(CAST(:paths AS text[]), CAST(:positions AS int[]), CAST(:titles AS text[]), CAST(:bodies AS text[]))
+  SELECT *, gen_random_uuid()::text AS etag
+  FROM unnest(CAST(:paths AS text[]), CAST(:positions AS int[]), CAST(:titles AS text[]), CAST(:bodies AS text[]))
     AS u(path, position, title, body)
 ), put AS (
   INSERT INTO page AS p (course_id, path, position, title, body, etag)
-  SELECT CAST(:course AS uuid), g.path, g.position, g.title, g.body, gen_random_uuid()::text FROM given AS g
+  SELECT CAST(:course AS uuid), g.path, g.position, g.title, g.body, g.etag FROM given AS g
   ORDER BY g.path
   ON CONFLICT (course_id, path) DO UPDATE
-    SET position = excluded.position, title = excluded.title, body = excluded.body, etag = excluded.etag,
-        updated_at = clock_timestamp()
+    SET position = excluded.position, title = excluded.title, body = excluded.body,
+        etag = CASE WHEN (p.title, p.body) IS DISTINCT FROM (excluded.title, excluded.body) THEN excluded.etag ELSE p.etag END,
+        updated_at = CASE
+          WHEN (p.title, p.body) IS DISTINCT FROM (excluded.title, excluded.body) THEN clock_timestamp() ELSE p.updated_at END
     WHERE (p.position, p.title, p.body) IS DISTINCT FROM (excluded.position, excluded.title, excluded.body)
-  RETURNING xmax = 0 AS is_new
+  RETURNING p.path, p.etag, xmax = 0 AS is_new
 )
-SELECT count(*) FILTER (WHERE is_new) AS created, count(*) FILTER (WHERE NOT is_new) AS updated FROM put
+SELECT count(*) FILTER (WHERE put.is_new) AS created,
+  count(*) FILTER (WHERE NOT put.is_new AND put.etag = given.etag) AS updated
+FROM put JOIN given ON given.path = put.path
 """)
 
 
 async def put_pages(executor: Executor, course_id: UUID, pages: Sequence[SourcePage]) -> ImportCounts:
-    """Creates or updates the pages by path, in one statement. An unchanged page keeps etag and tags."""
+    """Creates or updates the pages by path, in one statement. An unchanged page keeps etag and tags, also one
+    that only moved to another place.
+    """
     values = {
         "course": course_id,
         "paths": [p.path for p in pages],

@@ -185,7 +185,7 @@ async def _put_member(
 
 
 async def _user_by_email(session: AsyncSession, email: str) -> Actor | None:
-    return (await session.execute(select(Actor).where(func.lower(Actor.email) == email.lower()))).scalar_one_or_none()
+    return (await session.execute(select(Actor).where(func.lower(Actor.email) == func.lower(email)))).scalar_one_or_none()
 
 
 async def create_token(session: AsyncSession, workspace_slug: str, email: str, role: Role) -> str:

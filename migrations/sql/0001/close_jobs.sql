@@ -3,9 +3,11 @@
 CREATE FUNCTION tenure_close_jobs(p_jobs uuid[], p_actor uuid) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off  -- a plan made while the table was small stays
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();
+  v_shard CONSTANT int := floor(random() * 16)::int;  -- drawn once: in a condition it would be drawn for each row
 BEGIN
   IF cardinality(p_jobs) = 0 THEN
     RETURN;
@@ -22,6 +24,6 @@ BEGIN
   PERFORM tenure_count_pending(array_agg(j.workspace_id), array_agg(j.queue), array_agg(j.actor_id), -1, false)
   FROM unnest(p_jobs) AS u(id) JOIN job AS j ON j.id = u.id;
   -- Any shard will do: only the sum counts. The last lock.
-  UPDATE admission_shard SET remaining = remaining + cardinality(p_jobs) WHERE shard = floor(random() * 16)::int;
+  UPDATE admission_shard SET remaining = remaining + cardinality(p_jobs) WHERE shard = v_shard;
 END
 $$;

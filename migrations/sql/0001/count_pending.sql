@@ -2,9 +2,10 @@
 -- With p_step 1, p_created also counts them as created.
 CREATE FUNCTION tenure_count_pending(p_workspaces uuid[], p_queues text[], p_actors uuid[], p_step int, p_created boolean)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 AS $$
+BEGIN
   UPDATE lane SET
     pending = lane.pending + p_step * c.n,
     created = lane.created + CASE WHEN p_created AND lane.queue <> '*' THEN c.n ELSE 0 END
@@ -18,4 +19,5 @@ AS $$
     SELECT u.w, u.q, u.a, count(*) AS n FROM unnest(p_workspaces, p_queues, p_actors) AS u(w, q, a) GROUP BY 1, 2, 3
   ) AS c
   WHERE lane_actor.workspace_id = c.w AND lane_actor.queue = c.q AND lane_actor.actor_id = c.a;
+END
 $$;

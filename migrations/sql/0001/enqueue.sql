@@ -12,13 +12,14 @@ CREATE FUNCTION tenure_enqueue(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off  -- a plan made while the table was small stays
 AS $$
 #variable_conflict use_column
 DECLARE
   v_count CONSTANT int := cardinality(p_workspaces);
   v_now timestamptz := clock_timestamp();
-  v_ids uuid[];
-  v_known uuid[] := array_fill(NULL::uuid, ARRAY[v_count]);        -- the job that a key already stands for
+  v_ids uuid[];      -- the new jobs', if they come in
+  v_jobs uuid[];     -- those that the requests stand for: the new one's, or the one that the key stands for already
   v_status text[] := array_fill(NULL::text, ARRAY[v_count]);
   v_by text[] := array_fill(NULL::text, ARRAY[v_count]);
   v_by_queue text[] := array_fill(NULL::text, ARRAY[v_count]);
@@ -26,11 +27,10 @@ DECLARE
   v_max bigint[] := array_fill(NULL::bigint, ARRAY[v_count]);
   v_retry double precision[] := array_fill(NULL::double precision, ARRAY[v_count]);
   v_number bigint[] := array_fill(NULL::bigint, ARRAY[v_count]);   -- the job's place in its lane
-  v_created uuid[];
-  v_new int[];       -- the ords that need a place
-  v_passed int[];    -- those that the workspaces' limits let in, in order
+  v_passed int[];    -- the ords that the workspaces' limits let in, in order
   v_taken bigint;
   v_global bigint;
+  v_first int;
   r record;
 BEGIN
   v_ids := ARRAY(
@@ -38,80 +38,73 @@ BEGIN
 
   -- 1. Keys. An insert waits for a racing one with the same key, and goes on by itself where that rolls back.
   LOOP
-    WITH made AS (
-      INSERT INTO idempotency_record AS i (workspace_id, actor_id, key, algorithm, request_hash, job_id)
-      SELECT u.w, u.a, u.k, p_algorithm, u.h, u.id
-      FROM unnest(p_workspaces, p_actors, p_keys, p_hashes, v_ids, v_status) WITH ORDINALITY AS u(w, a, k, h, id, s, n)
-      WHERE u.k IS NOT NULL AND u.s IS NULL
-      ORDER BY u.w, u.a, u.k, u.n
-      ON CONFLICT DO NOTHING
-      RETURNING i.job_id
-    )
-    SELECT coalesce(array_agg(job_id), '{}') INTO v_created FROM made;
-    FOR r IN
-      SELECT u.n, u.id, u.k, u.h, i.job_id AS known, i.request_hash, i.algorithm, u.id = ANY (v_created) AS is_made
-      FROM unnest(p_workspaces, p_actors, p_keys, p_hashes, v_ids, v_status) WITH ORDINALITY AS u(w, a, k, h, id, s, n)
-      LEFT JOIN idempotency_record AS i ON i.workspace_id = u.w AND i.actor_id = u.a AND i.key = u.k
-      WHERE u.s IS NULL
-    LOOP
-      IF r.k IS NULL OR r.is_made THEN
-        v_status[r.n] := 'CREATED';
-      ELSIF r.known IS NOT NULL THEN
-        v_known[r.n] := r.known;
-        v_status[r.n] := CASE
-          WHEN r.request_hash = r.h AND r.algorithm = p_algorithm THEN 'EXISTING' ELSE 'CONFLICT' END;
-      END IF;  -- else the holder was refused and took its record away: ask again
-    END LOOP;
+    INSERT INTO idempotency_record AS i (workspace_id, actor_id, key, algorithm, request_hash, job_id)
+    SELECT u.w, u.a, u.k, p_algorithm, u.h, u.id
+    FROM unnest(p_workspaces, p_actors, p_keys, p_hashes, v_ids, v_status) WITH ORDINALITY AS u(w, a, k, h, id, s, n)
+    WHERE u.k IS NOT NULL AND u.s IS NULL
+    ORDER BY u.w, u.a, u.k, u.n
+    ON CONFLICT DO NOTHING;
+    SELECT array_agg(coalesce(i.job_id, u.id) ORDER BY u.n), array_agg(
+      CASE
+        WHEN u.k IS NULL OR i.job_id = u.id THEN 'CREATED'
+        WHEN i.job_id IS NULL THEN NULL  -- its holder was refused and took its record away: ask again
+        WHEN i.request_hash = u.h AND i.algorithm = p_algorithm THEN 'EXISTING'
+        ELSE 'CONFLICT'
+      END ORDER BY u.n)
+    INTO v_jobs, v_status
+    FROM unnest(p_workspaces, p_actors, p_keys, p_hashes, v_ids) WITH ORDINALITY AS u(w, a, k, h, id, n)
+    LEFT JOIN idempotency_record AS i ON i.workspace_id = u.w AND i.actor_id = u.a AND i.key = u.k;
     EXIT WHEN array_position(v_status, NULL) IS NULL;
   END LOOP;
 
   -- 2. The workspaces' limits, from the narrowest to the widest, under the counters' locks. What a wider limit refuses,
   -- it also refuses for all that follow in the batch; so the admitted of each lane are numbered without a gap.
-  v_new := ARRAY(SELECT u.n FROM unnest(v_status) WITH ORDINALITY AS u(s, n) WHERE u.s = 'CREATED' ORDER BY u.n);
-  v_passed := '{}';
-  IF cardinality(v_new) > 0 THEN
-    PERFORM tenure_lock_lanes(
-      array_agg(p_workspaces[n]), array_agg(p_queues[n]), array_agg(p_actors[n])) FROM unnest(v_new) AS n;
+  IF 'CREATED' = ANY (v_status) THEN
+    PERFORM tenure_lock_lanes(array_agg(u.w), array_agg(u.q), array_agg(u.a))
+    FROM unnest(p_workspaces, p_queues, p_actors, v_status) AS u(w, q, a, s) WHERE u.s = 'CREATED';
     v_now := clock_timestamp();
     FOR r IN
-      WITH asked AS (
-        SELECT n, p_workspaces[n] AS w, p_queues[n] AS q, p_actors[n] AS a FROM unnest(v_new) AS n
-      ), limits AS (
-        SELECT d.w, d.q, l.*
-        FROM (SELECT DISTINCT w, q FROM asked) AS d
+      WITH lanes AS MATERIALIZED (
+        SELECT d.w, d.q, lane.pending AS queue_pending, lane.created, whole.pending AS workspace_pending, l.*
+        FROM (
+          SELECT DISTINCT u.w, u.q FROM unnest(p_workspaces, p_queues, v_status) AS u(w, q, s) WHERE u.s = 'CREATED'
+        ) AS d
+        JOIN lane ON lane.workspace_id = d.w AND lane.queue = d.q
+        JOIN lane AS whole ON whole.workspace_id = d.w AND whole.queue = '*'
         CROSS JOIN LATERAL tenure_effective_limits(d.w, d.q, p_max_workspace, p_queue_limits) AS l
       ), by_actor AS (
-        SELECT asked.*, l.max_workspace, l.max_queue, l.max_actor, l.max_day, la.pending AS actor_pending,
-          la.pending + row_number() OVER (PARTITION BY asked.w, asked.q, asked.a ORDER BY asked.n) > l.max_actor AS refused
-        FROM asked
-        JOIN limits AS l ON l.w = asked.w AND l.q = asked.q
-        JOIN lane_actor AS la ON la.workspace_id = asked.w AND la.queue = asked.q AND la.actor_id = asked.a
+        SELECT u.n, x.*,
+          CASE WHEN x.max_actor IS NOT NULL THEN (
+            SELECT la.pending FROM lane_actor AS la WHERE la.workspace_id = u.w AND la.queue = u.q AND la.actor_id = u.a
+          ) END AS actor_pending,
+          row_number() OVER (PARTITION BY u.w, u.q, u.a ORDER BY u.n) AS actor_place
+        FROM unnest(p_workspaces, p_queues, p_actors, v_status) WITH ORDINALITY AS u(w, q, a, s, n)
+        JOIN lanes AS x ON x.w = u.w AND x.q = u.q
+        WHERE u.s = 'CREATED'
       ), numbered AS (
-        SELECT b.n, lane.pending AS queue_pending, lane.created,
-          row_number() OVER (PARTITION BY b.w, b.q ORDER BY b.n) AS place
-        FROM by_actor AS b JOIN lane ON lane.workspace_id = b.w AND lane.queue = b.q
-        WHERE b.refused IS NOT TRUE
-      ), by_queue AS (
-        SELECT b.*, x.queue_pending, x.created + x.place AS number,
-          x.queue_pending + x.place > b.max_queue AS refused_queue,
+        SELECT b.*, b.actor_pending + b.actor_place > b.max_actor AS refused_actor,
+          count(*) FILTER (WHERE (b.actor_pending + b.actor_place > b.max_actor) IS NOT TRUE)
+            OVER (PARTITION BY b.w, b.q ORDER BY b.n) AS place
+        FROM by_actor AS b
+      ), by_queue AS MATERIALIZED (
+        SELECT b.*, b.created + b.place AS number,
+          b.queue_pending + b.place > b.max_queue AS refused_queue,
           CASE WHEN b.max_day IS NOT NULL THEN (
             -- The job that must be older than 24 hours for this one to come in.
             SELECT extract(epoch FROM o.created_at + interval '24 hours' - v_now)::double precision FROM job AS o
-            WHERE o.workspace_id = b.w AND o.queue = b.q AND o.lane_number = x.created + x.place - b.max_day
+            WHERE o.workspace_id = b.w AND o.queue = b.q AND o.lane_number = b.created + b.place - b.max_day
               AND o.created_at > v_now - interval '24 hours'
           ) END AS day_wait,
-          b.max_day IS NOT NULL AND x.place > b.max_day AS day_full
-        FROM by_actor AS b LEFT JOIN numbered AS x ON x.n = b.n
-      ), by_workspace AS (
-        SELECT b.n, lane.pending AS workspace_pending,
-          lane.pending + row_number() OVER (PARTITION BY b.w ORDER BY b.n) > b.max_workspace AS refused_workspace
-        FROM by_queue AS b JOIN lane ON lane.workspace_id = b.w AND lane.queue = '*'
-        WHERE b.refused IS NOT TRUE AND b.refused_queue IS NOT TRUE AND b.day_wait IS NULL AND NOT b.day_full
+          b.max_day IS NOT NULL AND b.place > b.max_day AS day_full
+        FROM numbered AS b
       )
-      SELECT b.*, w.workspace_pending, w.refused_workspace
-      FROM by_queue AS b LEFT JOIN by_workspace AS w ON w.n = b.n ORDER BY b.n
+      SELECT b.*,
+        b.workspace_pending + count(*) FILTER (
+          WHERE b.refused_actor IS NOT TRUE AND b.refused_queue IS NOT TRUE AND b.day_wait IS NULL AND NOT b.day_full
+        ) OVER (PARTITION BY b.w ORDER BY b.n) > b.max_workspace AS refused_workspace
+      FROM by_queue AS b
     LOOP
-      IF r.refused THEN
+      IF r.refused_actor THEN
         v_by[r.n] := 'PENDING_PER_ACTOR'; v_by_queue[r.n] := r.q; v_used[r.n] := r.actor_pending; v_max[r.n] := r.max_actor;
       ELSIF r.refused_queue THEN
         v_by[r.n] := 'PENDING_PER_WORKSPACE'; v_by_queue[r.n] := r.q; v_used[r.n] := r.queue_pending; v_max[r.n] := r.max_queue;
@@ -121,7 +114,6 @@ BEGIN
       ELSIF r.refused_workspace THEN
         v_by[r.n] := 'PENDING_PER_WORKSPACE'; v_used[r.n] := r.workspace_pending; v_max[r.n] := r.max_workspace;
       ELSE
-        v_passed := v_passed || r.n::int;
         v_number[r.n] := r.number;
         CONTINUE;
       END IF;
@@ -131,6 +123,7 @@ BEGIN
   END IF;
 
   -- 3. The installation's limit: the last lock.
+  v_passed := ARRAY(SELECT u.n FROM unnest(v_status) WITH ORDINALITY AS u(s, n) WHERE u.s = 'CREATED' ORDER BY u.n);
   v_taken := tenure_take_capacity(cardinality(v_passed));
   IF v_taken < cardinality(v_passed) THEN
     SELECT max_pending INTO v_global FROM installation;
@@ -140,45 +133,50 @@ BEGIN
       v_used[v_passed[i]] := v_global;
       v_max[v_passed[i]] := v_global;
     END LOOP;
-    v_passed := v_passed[1:v_taken];
   END IF;
 
   -- 4. Write what came in; a refused request leaves no record.
-  IF cardinality(v_passed) > 0 THEN
+  IF v_taken > 0 THEN
     INSERT INTO job (id, workspace_id, actor_id, kind, queue, lane_number, priority, state, params, max_attempts,
       idempotency_key, run_at, created_at)
-    SELECT v_ids[n], p_workspaces[n], p_actors[n], p_kinds[n], p_queues[n], v_number[n], p_priorities[n], 'QUEUED',
-      p_params[n]::jsonb, p_max_attempts[n], p_keys[n], coalesce(p_run_ats[n], v_now), v_now
-    FROM unnest(v_passed) AS n;
+    SELECT u.id, u.w, u.a, u.kind, u.q, u.number, u.priority, 'QUEUED', u.params::jsonb, u.attempts, u.k,
+      coalesce(u.run_at, v_now), v_now
+    FROM unnest(v_ids, p_workspaces, p_actors, p_kinds, p_queues, v_number, p_priorities, p_params, p_max_attempts, p_keys,
+      p_run_ats, v_status) AS u(id, w, a, kind, q, number, priority, params, attempts, k, run_at, s)
+    WHERE u.s = 'CREATED';
     INSERT INTO audit_event (id, workspace_id, at, action, actor_id, job_id, details)
-    SELECT tenure_uuid7(v_now + n * interval '1 microsecond'), p_workspaces[n], v_now, 'job.queued', p_actors[n], v_ids[n],
-      jsonb_build_object('kind', p_kinds[n], 'queue', p_queues[n])
-    FROM unnest(v_passed) AS n;
-    PERFORM tenure_count_pending(
-      array_agg(p_workspaces[n]), array_agg(p_queues[n]), array_agg(p_actors[n]), 1, true) FROM unnest(v_passed) AS n;
+    SELECT tenure_uuid7(v_now + u.n * interval '1 microsecond'), u.w, v_now, 'job.queued', u.a, u.id,
+      jsonb_build_object('kind', u.kind, 'queue', u.q)
+    FROM unnest(v_ids, p_workspaces, p_actors, p_kinds, p_queues, v_status) WITH ORDINALITY AS u(id, w, a, kind, q, s, n)
+    WHERE u.s = 'CREATED';
+    PERFORM tenure_count_pending(array_agg(u.w), array_agg(u.q), array_agg(u.a), 1, true)
+    FROM unnest(p_workspaces, p_queues, p_actors, v_status) AS u(w, q, a, s) WHERE u.s = 'CREATED';
   END IF;
-  IF cardinality(v_passed) < cardinality(v_new) THEN
+  IF 'REFUSED' = ANY (v_status) THEN
     DELETE FROM idempotency_record AS i
-    USING unnest(v_new) AS n
-    WHERE v_status[n] = 'REFUSED'
-      AND i.workspace_id = p_workspaces[n] AND i.actor_id = p_actors[n] AND i.key = p_keys[n];
+    USING unnest(p_workspaces, p_actors, p_keys, v_status, v_ids) AS u(w, a, k, s, id)
+    WHERE u.s = 'REFUSED' AND i.workspace_id = u.w AND i.actor_id = u.a AND i.key = u.k AND i.job_id = u.id;
     -- A key that came twice in this batch shares the refusal of its first.
     FOR i IN 1 .. v_count LOOP
-      IF v_known[i] = ANY (v_ids) AND v_status[array_position(v_ids, v_known[i])] = 'REFUSED' THEN
+      CONTINUE WHEN v_jobs[i] = v_ids[i];
+      v_first := array_position(v_ids, v_jobs[i]);
+      IF v_status[v_first] = 'REFUSED' THEN
         v_status[i] := 'REFUSED';
-        v_by[i] := v_by[array_position(v_ids, v_known[i])];
-        v_by_queue[i] := v_by_queue[array_position(v_ids, v_known[i])];
-        v_used[i] := v_used[array_position(v_ids, v_known[i])];
-        v_max[i] := v_max[array_position(v_ids, v_known[i])];
-        v_retry[i] := v_retry[array_position(v_ids, v_known[i])];
+        v_by[i] := v_by[v_first];
+        v_by_queue[i] := v_by_queue[v_first];
+        v_used[i] := v_used[v_first];
+        v_max[i] := v_max[v_first];
+        v_retry[i] := v_retry[v_first];
       END IF;
     END LOOP;
   END IF;
 
   RETURN QUERY
-  SELECT u.n::int, u.s, v_by[u.n], v_by_queue[u.n], v_used[u.n], v_max[u.n], v_retry[u.n], j, tenure_attempts(j.id)
-  FROM unnest(v_status) WITH ORDINALITY AS u(s, n)
-  LEFT JOIN job AS j ON u.s IN ('CREATED', 'EXISTING') AND j.id = coalesce(v_known[u.n], v_ids[u.n])
+  SELECT u.n::int, u.s, u.refused_by, u.refused_queue, u.used, u.max, u.retry, j,
+    CASE u.s WHEN 'CREATED' THEN '[]' WHEN 'EXISTING' THEN tenure_attempts(j.id) END
+  FROM unnest(v_status, v_by, v_by_queue, v_used, v_max, v_retry, v_jobs)
+    WITH ORDINALITY AS u(s, refused_by, refused_queue, used, max, retry, id, n)
+  LEFT JOIN job AS j ON u.s IN ('CREATED', 'EXISTING') AND j.id = u.id
   ORDER BY u.n;
 END
 $$;

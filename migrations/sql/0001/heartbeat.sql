@@ -5,6 +5,7 @@ CREATE FUNCTION tenure_heartbeat(p_jobs uuid[], p_tokens bigint[], p_progress te
 RETURNS TABLE (job_id uuid, status text, cancel_requested boolean, version int)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off  -- a plan made while the table was small stays
 AS $$
 #variable_conflict use_column
 BEGIN

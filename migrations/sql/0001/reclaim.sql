@@ -10,7 +10,7 @@ BEGIN
   v_ids := ARRAY(
     SELECT j.id FROM job AS j
     WHERE j.state = 'RUNNING' AND j.lease_expires_at < clock_timestamp()
-    ORDER BY j.id LIMIT p_limit FOR UPDATE SKIP LOCKED
+    ORDER BY j.workspace_id, j.queue, j.id LIMIT p_limit FOR UPDATE SKIP LOCKED  -- the order of job_running_idx
   );
   IF cardinality(v_ids) = 0 THEN
     RETURN;

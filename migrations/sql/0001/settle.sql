@@ -7,6 +7,7 @@ CREATE FUNCTION tenure_settle(
 ) RETURNS TABLE (job_id uuid, state text, version int)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off  -- a plan made while the table was small stays
 AS $$
 #variable_conflict use_column
 DECLARE
