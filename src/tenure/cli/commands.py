@@ -1,4 +1,4 @@
-"""The root command. A noun's module is imported when its command is called, so that `tenure job` loads no SQLAlchemy."""
+"""The root command. A noun's module is imported when its command is called, so that none loads what only another needs."""
 
 from importlib import import_module
 from typing import Annotated

@@ -58,7 +58,12 @@ class Bar:
     """A live bar, which stays on the terminal as it ended."""
 
     def __init__(self) -> None:
-        columns = TextColumn("{task.fields[state]}"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        columns = (
+            TextColumn("{task.fields[state]}"),
+            BarColumn(complete_style="blue", finished_style="green"),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+        )
         self._progress = Progress(*columns, console=Console())
         self._task = self._progress.add_task("", total=None, state="")
 

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from uvicorn.loops.auto import auto_loop_factory
@@ -19,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 def run_serving(settings: Settings, roles: Roles) -> None:
     """Serves until a signal. The loop is not closed: that would wait for whatever handlers left running in it."""
+    sys.path.insert(0, str(Path.cwd()))  # TENURE_KINDS names modules beside which the process was started, too
     runner = asyncio.Runner(loop_factory=auto_loop_factory(use_subprocess=False))
     runner.run(serve(settings, url_of(settings), roles))
 

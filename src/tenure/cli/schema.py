@@ -10,4 +10,4 @@ app = typer.Typer()
 @app.command()
 def schema() -> None:
     """Print the GraphQL schema as SDL."""
-    typer.echo(build_schema().as_str())
+    typer.echo(build_schema().as_str(), nl=False)
