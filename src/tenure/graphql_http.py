@@ -21,7 +21,7 @@ from strawberry.schema import BaseSchema
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
-from strawberry.types.unset import UnsetType
+from strawberry.types.unset import UNSET, UnsetType
 
 from tenure.auth import InvalidToken, authenticate, authorization_of
 from tenure.db.errors import StorageUnavailable
@@ -99,7 +99,8 @@ class GraphQLView(GraphQL[RequestContext, None]):
             await self.renewed(context)
         except InvalidToken as error:
             raise ConnectionRejectionError from error
-        return None
+        no_payload: UnsetType = UNSET
+        return no_payload
 
     # ---------------------------------------------------------------- requests
 
