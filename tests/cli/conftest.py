@@ -20,7 +20,7 @@ RunTenure = Callable[..., Finished]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("TENURE_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TENURE_", "PYTHONDONT"))}
     return {**inherited, "COLUMNS": "200", "NO_COLOR": "1", **variables}
 
 

@@ -94,7 +94,7 @@ class JobApi:
                 async for answer in snapshots:
                     yield dict(answer["jobProgress"])
         except Exception as error:  # whatever the library or the network raises: the stream is gone
-            raise ApiUnreachable(f"The stream broke: {error or type(error).__name__}") from error
+            raise ApiUnreachable("The stream broke; polling until it is back.") from error
 
     def _translated(self, error: Exception) -> TenureError:
         if isinstance(error, TransportQueryError):

@@ -37,14 +37,14 @@ def demo_course_directory() -> Path:
     return Path(str(files("tenure"))) / "demo"
 
 
-async def prepare_demo(database_url: str) -> Demo:
+async def prepare_demo(database_url: str, directory: Path) -> Demo:
     """Makes what is missing, and brings the course up to date; a new token each time, since a token cannot be shown twice."""
     database = Database(database_url, pool_size=2, application_name="tenure demo")
     try:
         async with database.transaction() as session:
             workspace = await workspace_by_slug(session, WORKSPACE) or await create_workspace(session, WORKSPACE, "Demo")
             token = await create_token(session, WORKSPACE, EMAIL, Role.ADMIN)
-        pages = find_course_files(demo_course_directory())
+        pages = find_course_files(directory)
         course = await import_course(database, pages, workspace=WORKSPACE, slug=COURSE, title="Tenure's documentation")
     finally:
         await database.dispose()

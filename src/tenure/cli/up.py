@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tenure.cli.database import database_server, url_of
-from tenure.cli.demo import Demo, invitation, prepare_demo
+from tenure.cli.demo import Demo, demo_course_directory, invitation, prepare_demo
 from tenure.cli.listening import bind
 from tenure.cli.logs import configure_logging
 from tenure.cli.options import DEFAULT_HOST, DEFAULT_PORT, DatabaseUrl, DataDir, Host, Port, load_settings, say
@@ -55,4 +55,4 @@ def up(
 
 async def _prepare(url: str) -> Demo:
     say("Preparing the demo")
-    return await prepare_demo(url)
+    return await prepare_demo(url, demo_course_directory())
