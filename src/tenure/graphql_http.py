@@ -13,14 +13,16 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
-from strawberry.exceptions import ConnectionRejectionError
+from strawberry.exceptions import ConnectionRejectionError, MissingQueryError
 from strawberry.http import GraphQLHTTPResponse, GraphQLRequestData
 from strawberry.http.base import BaseRequestProtocol
 from strawberry.http.types import QueryParams
 from strawberry.schema import BaseSchema
+from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.execution import PreExecutionError
+from strawberry.types.graphql import OperationType
 from strawberry.types.unset import UNSET, UnsetType
 
 from tenure.auth import InvalidToken, authenticate, authorization_of
@@ -33,6 +35,11 @@ from tenure.schema.outcomes import BAD_REQUEST, presented
 GRAPHQL_RESPONSE = "application/graphql-response+json"
 MAX_BODY_BYTES = 4 * 1024 * 1024
 INIT_SECONDS = 10
+ALLOWED_OPERATIONS = {
+    "GET": frozenset({OperationType.QUERY}),
+    "POST": frozenset({OperationType.QUERY, OperationType.MUTATION}),
+}
+"""A subscription takes a transport that streams."""
 STATUS_CODES = {401: "UNAUTHENTICATED", 503: "UNAVAILABLE"}
 RESPONSE_HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
@@ -158,6 +165,33 @@ class GraphQLView(GraphQL[RequestContext, None]):
             raise
         except (ValueError, RecursionError) as error:
             raise json.JSONDecodeError(str(error), "", 0) from error
+
+    async def execute_single(
+        self,
+        request: Request,  # noqa: ARG002 - Strawberry's signature
+        request_adapter: AsyncHTTPRequestAdapter,
+        sub_response: Response,  # noqa: ARG002
+        context: RequestContext,
+        root_value: None,
+        request_data: GraphQLRequestData,
+    ) -> ExecutionResult:
+        try:
+            return await self.schema.execute(
+                request_data.query,
+                root_value=root_value,
+                variable_values=request_data.variables,
+                context_value=context,
+                operation_name=request_data.operation_name,
+                allowed_operation_types=ALLOWED_OPERATIONS[request_adapter.method],
+                operation_extensions=request_data.extensions,
+            )
+        except CannotGetOperationTypeError as error:
+            raise HTTPException(400, error.as_http_error_reason()) from error
+        except InvalidOperationTypeError as error:
+            reason = error.as_http_error_reason(request_adapter.method)
+            raise HTTPException(405 if request_adapter.method == "GET" else 400, reason) from error
+        except MissingQueryError as error:
+            raise HTTPException(400, "The request has no query.") from error
 
     # ---------------------------------------------------------------- answers
 
