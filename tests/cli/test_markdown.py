@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.cli.markdown import HEAD_CHARACTERS, in_order, summary_links, title_of
+from tenure.cli.markdown import HEADS, in_order, summary_links, title_of
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,12 @@ def test_title_is_the_first_heading(text: str, title: str | None) -> None:
     assert title_of(text) == title
 
 
-@pytest.mark.parametrize("offset", range(-12, 3))
-def test_title_near_the_end_of_the_head_is_whole(offset: int) -> None:
-    filler = "x" * (HEAD_CHARACTERS + offset - 2) + "\n\n"
+@pytest.mark.parametrize("offset", range(-24, 3))
+@pytest.mark.parametrize("length", HEADS)
+def test_a_title_across_the_end_of_a_head_is_whole(length: int, offset: int) -> None:
+    filler = "x" * (length + offset - 2) + "\n\n"
     assert title_of(f"{filler}# A title\n\n# Another\n") == "A title"
-    assert title_of(f"{filler}A title\nof two lines\n===\n") is not None
+    assert title_of(f"{filler}A title\nof two lines\n===\n") == "A title of two lines"
 
 
 def test_title_far_down_is_found() -> None:

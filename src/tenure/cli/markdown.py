@@ -11,8 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 
-HEAD_CHARACTERS = 4096
-"""Where the first heading nearly always is; parsing a whole page for it would take most of an import's time."""
+HEADS = (256, 4096)
+"""How many characters to look at first: parsing whole pages for a heading would take most of an import's time."""
 MAX_TITLE_CHARACTERS = 500
 BYTE_ORDER_MARK = "\ufeff"
 FRONT_MATTER = re.compile(
@@ -29,11 +29,12 @@ def _block_parser() -> MarkdownIt:
 def title_of(text: str) -> str | None:
     """The first heading, as it is written; null if there is none. What stands in code or in comments is no heading."""
     text = FRONT_MATTER.sub("", text.removeprefix(BYTE_ORDER_MARK))
-    if len(text) > HEAD_CHARACTERS:
-        head = text[:HEAD_CHARACTERS]
-        # The last lines may go on behind the cut.
-        if (title := _first_heading(head, before_line=head.count("\n") - 1)) is not None:
-            return title
+    for length in HEADS:
+        if len(text) > length:
+            head = text[:length]
+            # The last lines may go on behind the cut.
+            if (title := _first_heading(head, before_line=head.count("\n") - 1)) is not None:
+                return title
     return _first_heading(text)
 
 
