@@ -26,21 +26,26 @@ class Batcher(Generic[Item, Result]):
         self._call = call
         self._max_batch = max_batch
         self._waiting: deque[tuple[Item, int, asyncio.Future[Result]]] = deque()
+        self._working = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def submit(self, item: Item, weight: int = 1) -> Result:
         """Raises what the call raised. `weight` is about the item's bytes, which bound a batch beside its count."""
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, weight, future))
-        if len(self._tasks) < MAX_IN_FLIGHT:
+        if self._working < MAX_IN_FLIGHT:
+            self._working += 1
             task = asyncio.create_task(self._work(), name="batch")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return await future
 
     async def _work(self) -> None:
-        while batch := self._take():
-            await self._run(batch)
+        try:
+            while batch := self._take():
+                await self._run(batch)
+        finally:
+            self._working -= 1  # in the very step that found nothing waiting, so that nothing is left to wait
 
     def _take(self) -> list[tuple[Item, asyncio.Future[Result]]]:
         batch: list[tuple[Item, asyncio.Future[Result]]] = []

@@ -137,8 +137,7 @@ async def cancel(context: Context, job_id: str) -> JobSnapshot:
 async def retry(context: Context, job_id: str, expected_version: int | None) -> JobSnapshot:
     """The job, queued anew. Raises NotFound, Forbidden, NotRetryable, AdmissionRejected."""
     known, actor_id = await _job_to_command(context, job_id)
-    # Asked twice without a version it would be refused the second time; so a lost connection may be tried again only
-    # where the version tells the two apart.
+    # Once: after a lost connection a second try could meet its own first and call the job not retryable.
     outcome = await context.database.run(
         lambda connection: retry_job(connection, known.id, actor_id, expected_version, context.limits), tries=1
     )

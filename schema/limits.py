@@ -4,7 +4,8 @@ The rules walk each fragment once, however often it is spread, so that checking 
 """
 
 from collections.abc import Iterator
-from functools import partial
+from contextlib import suppress
+from functools import lru_cache, partial
 
 from graphql import (
     DocumentNode,
@@ -15,6 +16,7 @@ from graphql import (
     InlineFragmentNode,
     OperationDefinitionNode,
     SelectionSetNode,
+    parse,
 )
 from strawberry.extensions import MaxTokensLimiter, ValidationCache
 
@@ -22,7 +24,7 @@ MAX_TOKENS = 5000
 MAX_DEPTH = 15
 MAX_ALIASES = 50
 MAX_REMEMBERED_CHARACTERS = 20_000
-"""Longer documents are validated each time, so that the cache stays small."""
+"""Longer documents are parsed and validated each time, so that the caches stay small."""
 TOO_COMPLEX = "TOO_COMPLEX"
 
 TokenLimit = partial(MaxTokensLimiter, MAX_TOKENS)
@@ -68,7 +70,10 @@ def document_errors(document: DocumentNode, operation_name: str | None) -> list[
     if len(operations) > 1 and operation_name is None:
         return [GraphQLError("Say by operationName which of the document's operations to run.")]
     shape = DocumentShape(document)
-    measured = [shape.measure(operation.selection_set) for operation in operations]
+    try:
+        measured = [shape.measure(operation.selection_set) for operation in operations]
+    except RecursionError:  # a chain of hundreds of fragments
+        return [_too_complex("The document's fragments are nested too deeply.")]
     depth = max((d for d, _ in measured), default=0)
     aliases = sum(a for _, a in measured)
     if depth > MAX_DEPTH:
@@ -82,8 +87,21 @@ def _too_complex(message: str) -> GraphQLError:
     return GraphQLError(message, extensions={"code": TOO_COMPLEX})
 
 
+@lru_cache(maxsize=128)
+def _parsed(query: str) -> DocumentNode:
+    return parse(query, max_tokens=MAX_TOKENS)
+
+
 class DocumentCheck(ValidationCache):
-    """Refuses a document by its shape, on every transport, and validates it, once while it is remembered."""
+    """Parses a document, refuses it by its shape, and validates it, on every transport; once while it is remembered."""
+
+    def on_parse(self) -> Iterator[None]:
+        context = self.execution_context
+        query = context.query
+        if query and len(query) <= MAX_REMEMBERED_CHARACTERS:
+            with suppress(GraphQLError):  # which Strawberry finds again, and reports on each transport as it should
+                context.graphql_document = _parsed(query)
+        yield
 
     def on_validate(self) -> Iterator[None]:
         context = self.execution_context

@@ -150,7 +150,10 @@ class GraphQLView(GraphQL[RequestContext, None]):
         return super().parse_query_params({name: value for name, value in params.items() if value != "null"})
 
     def parse_json(self, data: str | bytes) -> Any:
-        parsed = super().parse_json(data)
+        try:
+            parsed = self.decode_json(data)
+        except json.JSONDecodeError as error:
+            raise HTTPException(400, f"This is no JSON: {error.msg}.") from error
         if not all(isinstance(item, dict) for item in (parsed if isinstance(parsed, list) else [parsed])):
             raise HTTPException(400, "This is to be a JSON object.")
         return parsed
@@ -158,13 +161,13 @@ class GraphQLView(GraphQL[RequestContext, None]):
     def decode_json(self, data: str | bytes) -> object:
         """JSON as RFC 8259 has it: no NaN, and integers with all their digits. Raises JSONDecodeError for all else."""
         if len(data) > MAX_BODY_BYTES:
-            raise json.JSONDecodeError("too long", "", 0)
+            raise json.JSONDecodeError(f"more than {MAX_BODY_BYTES} characters", "", 0)
         try:
             return json.loads(data, parse_int=parse_integer, parse_constant=_refuse_constant)
-        except json.JSONDecodeError:
-            raise
-        except (ValueError, RecursionError) as error:
-            raise json.JSONDecodeError(str(error), "", 0) from error
+        except UnicodeDecodeError as error:
+            raise json.JSONDecodeError("it is not encoded in UTF-8", "", 0) from error
+        except RecursionError as error:
+            raise json.JSONDecodeError("it is nested too deeply", "", 0) from error
 
     async def execute_single(
         self,
@@ -206,7 +209,7 @@ class GraphQLView(GraphQL[RequestContext, None]):
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+    raise json.JSONDecodeError(f"{name} is no number", "", 0)
 
 
 def accepts_graphql_response(request: Request) -> bool:

@@ -52,6 +52,8 @@ class Pages(StaticFiles):
         self._index = directory / "index.html"
 
     async def get_response(self, path: str, scope: Scope) -> Response:
+        if scope["method"] not in ("GET", "HEAD"):
+            raise HTTPException(405)
         try:
             if path not in (".", "index.html") and self._index.is_file():
                 response = await super().get_response(path, scope)

@@ -54,3 +54,8 @@ def test_what_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, v
 def test_lists_are_written_with_commas_or_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENURE_KINDS", "a.b, c.d e")
     assert Settings().kinds == ("a.b", "c.d", "e")
+
+
+def test_an_empty_url_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENURE_DATABASE_URL", "")
+    assert Settings().database_url is None

@@ -54,6 +54,19 @@ async def test_what_comes_while_a_batch_is_under_way_goes_together() -> None:
     assert call.most_in_flight <= 2
 
 
+async def test_nothing_is_left_waiting_when_a_batch_ends() -> None:
+    call = Call()
+    call.go.set()
+    batcher = Batcher(call, max_batch=3)
+
+    async def one_after_another(number: int) -> None:
+        for _ in range(50):
+            assert await batcher.submit(number) == 2 * number
+
+    async with asyncio.timeout(10):
+        await asyncio.gather(*(one_after_another(n) for n in range(20)))
+
+
 async def test_a_batch_is_bounded_by_its_weight() -> None:
     call = Call()
     call.go.set()
