@@ -50,9 +50,11 @@ class Settings(BaseSettings):
     @field_validator("database_url", "listen_url")
     @classmethod
     def _plain_url(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith(("postgresql://", "postgres://")):
+        if not value:  # as an unset variable of a compose file arrives
+            return None
+        if not value.startswith(("postgresql://", "postgres://")):
             raise ValueError("must be a plain postgresql:// URL")
-        return value.replace("postgres://", "postgresql://", 1) if value else None
+        return value.replace("postgres://", "postgresql://", 1)
 
     @model_validator(mode="after")
     def _heartbeat_fits_lease(self) -> Self:
