@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
+from tenure.db.batching import Batcher
 from tenure.db.engine import Database
 from tenure.db.enqueue import AdmissionLimits, EnqueueOutcome, NewJob
 from tenure.db.notify import HintSender
 from tenure.db.people import PrincipalRow
 from tenure.db.states import Role
-from tenure.resolvers.batching import Batcher
 from tenure.resolvers.errors import Forbidden, NotFound, Unauthenticated
 from tenure.resolvers.hub import ProgressHub
 from tenure.resolvers.loaders import Loaders

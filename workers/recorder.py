@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+from tenure.db.batching import Batcher
 from tenure.db.claim import Beat, heartbeat
 from tenure.db.engine import Connection, Database
 from tenure.db.errors import StorageUnavailable
@@ -15,73 +16,37 @@ from tenure.workers.held import HeldJob
 logger = logging.getLogger(__name__)
 
 OUTAGE_PAUSE_SECONDS = 0.25
-MAX_BATCH = 500
-
-
-@dataclass(slots=True)
-class _Waiting:
-    held: HeldJob
-    finish: Finish
-    done: asyncio.Future[Finished | None]
 
 
 class Recorder:
-    """Batches by itself: what arrives while one statement is under way goes with the next."""
+    """Records ends under their leases, and tells of them."""
 
     def __init__(self, database: Database, hints: HintSender, lease_seconds: float) -> None:
         self._database = database
         self._hints = hints
         self._lease_seconds = lease_seconds
-        self._waiting: list[_Waiting] = []
-        self._pump: asyncio.Task[None] | None = None
+        self._batcher: Batcher[tuple[HeldJob, Finish], Finished] = Batcher(self._write)
 
     async def record(self, held: HeldJob, finish: Finish) -> Finished | None:
         """What became of the job; None where the lease was lost, before or while this was written."""
-        if held.is_lost:
-            return None
-        waiting = _Waiting(held, finish, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.create_task(self._run(), name="recorder")
-        return await waiting.done
-
-    async def _run(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
+        while not held.is_lost:
             try:
-                finished = await self._database.run(lambda c, b=batch: self._write(c, b))  # type: ignore[misc]
-            except StorageUnavailable:
-                self._keep_held(batch)
+                finished = await self._batcher.submit((held, finish))
+            except StorageUnavailable:  # the lease may still be ours when the database is back
                 await asyncio.sleep(OUTAGE_PAUSE_SECONDS)
                 continue
-            except Exception as error:  # noqa: BLE001 - each waiter gets it and logs it
-                for waiting in batch:
-                    if not waiting.done.done():
-                        waiting.done.set_exception(error)
-                continue
-            for waiting, one in zip(batch, finished, strict=True):
-                self._tell(waiting, one)
-
-    async def _write(self, connection: Connection, batch: list[_Waiting]) -> list[Finished]:
-        beats = [Beat(w.held.id, w.held.token, p) for w in batch if (p := w.held.take_progress())]
-        if beats:
-            await heartbeat(connection, beats, self._lease_seconds)
-        return await finish_jobs(connection, [w.finish for w in batch])
-
-    def _keep_held(self, batch: list[_Waiting]) -> None:
-        """Those whose lease may still be ours are tried again; the others' end is for whoever reclaims them."""
-        for waiting in batch:
-            if waiting.held.is_lost:
-                waiting.done.set_result(None)
-            else:
-                self._waiting.append(waiting)
-
-    def _tell(self, waiting: _Waiting, finished: Finished) -> None:
-        if finished.state is None or finished.version is None:
-            logger.warning("LeaseLost", extra={"job": str(waiting.held.id), "token": waiting.held.token})
-            result = None
-        else:
+            if finished.state is None or finished.version is None:
+                break
             self._hints.send(Hint(finished.job_id, finished.version, is_ready=finished.state is JobState.QUEUED))
-            result = finished
-        if not waiting.done.done():
-            waiting.done.set_result(result)
+            return finished
+        logger.warning("LeaseLost", extra={"job": str(held.id), "token": held.token})
+        return None
+
+    async def _write(self, ends: Sequence[tuple[HeldJob, Finish]]) -> list[Finished]:
+        async def statements(connection: Connection) -> list[Finished]:
+            beats = [Beat(held.id, held.token, p) for held, _ in ends if (p := held.take_progress())]
+            if beats:
+                await heartbeat(connection, beats, self._lease_seconds)
+            return await finish_jobs(connection, [finish for _, finish in ends])
+
+        return await self._database.run(statements)

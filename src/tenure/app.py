@@ -9,10 +9,10 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount, Route, WebSocketRoute
 
+from tenure.db.batching import Batcher
 from tenure.db.enqueue import EnqueueOutcome, NewJob, enqueue_jobs
 from tenure.graphql_http import MAX_BODY_BYTES, GraphQLView, RequestContext
 from tenure.health import health_routes
-from tenure.resolvers.batching import Batcher
 from tenure.resolvers.hub import ProgressHub
 from tenure.resolvers.loaders import Loaders
 from tenure.schema import build_schema

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from tenure.db.batching import MAX_WEIGHT, Batcher
 from tenure.db.engine import Database
 from tenure.db.errors import StorageUnavailable
-from tenure.resolvers.batching import MAX_WEIGHT, Batcher
 from tenure.resolvers.loaders import Loaders
 from tests.factories import Seed
 
