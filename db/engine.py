@@ -116,6 +116,8 @@ class Database:
             try:
                 async with self.statement() as connection:
                     return await call(connection)
+            except RowBusy:  # it has waited long enough
+                raise
             except StorageUnavailable:
                 if left == 0:
                     raise

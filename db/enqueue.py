@@ -124,6 +124,26 @@ async def enqueue_jobs(executor: Executor, jobs: Sequence[NewJob], limits: Admis
     return [_outcome(row) for row in rows]
 
 
+async def find_replay(
+    executor: Executor, workspace_id: UUID, actor_id: UUID, key: str, request_hash: bytes
+) -> JobSnapshot | None:
+    """The job that the key stands for, if it stands for this very request."""
+    statement = text(
+        "SELECT job.*, tenure_attempts(job.id) AS attempts FROM idempotency_record AS i JOIN job ON job.id = i.job_id"
+        " WHERE i.workspace_id = :workspace AND i.actor_id = :actor AND i.key = :key"
+        " AND i.request_hash = :hash AND i.algorithm = :algorithm"
+    )
+    values = {
+        "workspace": workspace_id,
+        "actor": actor_id,
+        "key": key,
+        "hash": request_hash,
+        "algorithm": HASH_ALGORITHM,
+    }
+    row = (await executor.execute(statement, values)).mappings().one_or_none()
+    return None if row is None else JobSnapshot.from_row(row)
+
+
 def _outcome(row: Mapping[Any, Any]) -> EnqueueOutcome:
     match row["status"]:
         case "CREATED" | "EXISTING":

@@ -17,10 +17,8 @@ class StorageUnavailable(TenureError):
     code = "UNAVAILABLE"
 
 
-class RowBusy(TenureError):
-    """Another transaction held a row for longer than the lock timeout. Nothing was written; it may be tried again."""
-
-    code = "UNAVAILABLE"
+class RowBusy(StorageUnavailable):
+    """Another transaction held a row for longer than the lock timeout. Nothing was written."""
 
 
 class SchemaTooNew(TenureError):

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from tenure.db.canonical import request_hash
-from tenure.db.enqueue import Conflict, Enqueued, NewJob, Refused
+from tenure.db.enqueue import Conflict, Enqueued, NewJob, Refused, find_replay
 from tenure.db.notify import Hint
 from tenure.db.people import PrincipalRow
 from tenure.db.states import JobState
@@ -77,25 +77,47 @@ async def enqueue(context: Context, request: EnqueueRequest) -> Enqueued:
     """
     principal = context.member_of(parse_id(request.workspace_id))
     kind = context.kinds.get(request.kind)
-    if kind is None:
-        raise InvalidInput([FieldProblem(("kind",), "is no kind of job")])
-    require_role(principal, kind.role)
-    _refuse(request_problems(kind, request))
+    if kind is not None:
+        require_role(principal, kind.role)
+    plain, of_params = plain_problems(request), json_problems(request.params, ("params",))
+    of_kind = [] if of_params else kind_problems(kind, request)  # a schema is asked only about what is JSON
+    if plain or of_params:
+        raise InvalidInput([*plain, *of_params, *of_kind][:MAX_PROBLEMS])
+    if kind is None or of_kind:
+        return await _replayed(context, principal, request, of_kind)
     return await _submit(context, _new_job(context, principal, kind, request))
 
 
-def request_problems(kind: Kind, request: EnqueueRequest) -> list[FieldProblem]:
-    """What is wrong with the input of a caller who may enqueue this kind; empty where nothing is."""
-    problems = _problems(
+async def _replayed(
+    context: Context, principal: PrincipalRow, request: EnqueueRequest, problems: Sequence[FieldProblem]
+) -> Enqueued:
+    """What a deploy no longer lets in may have come in before: the same request still finds its job. Raises InvalidInput."""
+    workspace_id, actor_id = principal.workspace_id, principal.actor.id
+    known = None
+    if text_problem(request.kind) is None:  # else no kind ever had that name, and it cannot be hashed
+        known = await context.database.run(
+            lambda c: find_replay(c, workspace_id, actor_id, request.idempotency_key, request.hash(workspace_id))
+        )
+    if known is None:
+        raise InvalidInput(problems[:MAX_PROBLEMS])
+    return Enqueued(known, replayed=True)
+
+
+def plain_problems(request: EnqueueRequest) -> list[FieldProblem]:
+    """What is wrong with the input beside its params, whatever its kind; empty where nothing is."""
+    return _problems(
         (("idempotencyKey",), key_problem(request.idempotency_key)),
         (("priority",), None if request.priority is None else range_problem(request.priority, -MAX_PRIORITY, MAX_PRIORITY)),
         (("maxAttempts",), None if request.max_attempts is None else range_problem(request.max_attempts, 1, MAX_ATTEMPTS)),
         (("runAt",), None if request.run_at is None else instant_problem(request.run_at)),
     )
-    in_params = json_problems(request.params, ("params",))
-    if not in_params:  # a schema is asked only about what is JSON
-        in_params = [FieldProblem(("params", *p.path), p.message) for p in kind.check_params(request.params)]
-    return problems + in_params
+
+
+def kind_problems(kind: Kind | None, request: EnqueueRequest) -> list[FieldProblem]:
+    """What the kind has against the input, which is known to be JSON."""
+    if kind is None:
+        return [FieldProblem(("kind",), "is no kind of job")]
+    return [FieldProblem(("params", *p.path), p.message) for p in kind.check_params(request.params)]
 
 
 async def tag_course(context: Context, request: TagRequest) -> Enqueued:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from tenure.db.engine import Session
+from tenure.db.outcome import ItemCounts
 from tenure.workers.context import HandlerOptions, JobContext
 from tenure.workers.errors import JobStopped, StopReason
 from tenure.workers.items import Item
@@ -148,6 +149,15 @@ class SyncJobContext:
         self._blocking.wait(
             self._context.progress(total=total, succeeded=succeeded, skipped=skipped, failed=failed, message=message)
         )
+
+    @property
+    def is_cancel_requested(self) -> bool:
+        """As JobContext.is_cancel_requested."""
+        return self._context.is_cancel_requested
+
+    def counts(self) -> ItemCounts:
+        """As JobContext.counts."""
+        return self._blocking.wait(self._context.counts())
 
     def checkpoint(self) -> None:
         """As JobContext.checkpoint."""

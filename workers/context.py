@@ -64,6 +64,11 @@ class JobContext:
         """Attempts spent since the last retry, this one included; from 1."""
         return self._held.job.attempt
 
+    @property
+    def is_cancel_requested(self) -> bool:
+        """Whether a cancel was asked, as of the last heartbeat. Costs nothing: for code that cannot stop at a checkpoint."""
+        return self._held.is_cancel_requested
+
     async def progress(
         self,
         *,

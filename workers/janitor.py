@@ -5,7 +5,7 @@ import logging
 
 from tenure.db.claim import reclaim_expired
 from tenure.db.engine import Database
-from tenure.db.errors import StorageUnavailable
+from tenure.db.errors import SchemaMissing, SchemaTooNew, StorageUnavailable
 from tenure.db.migrate import check_compatible
 from tenure.db.notify import Hint, HintSender
 from tenure.db.states import JobState
@@ -30,8 +30,12 @@ class Janitor:
                 await self._database.run(check_compatible)
                 while await self.reclaim() == RECLAIM_BATCH:
                     pass
-            except StorageUnavailable:
+            except (StorageUnavailable, SchemaMissing):
                 logger.warning("Reclaim waits for the database")
+            except SchemaTooNew:
+                raise
+            except Exception:
+                logger.exception("Reclaim failed; it is tried again")
             await asyncio.sleep(self._poll_seconds)
 
     async def reclaim(self) -> int:

@@ -22,7 +22,7 @@ SECURITY_HEADERS = {
 NOT_BUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Tenure</title>
 <h1>Tenure</h1>
-<p>The page is not built yet: run <code>make frontend</code>. The API answers at <a href="graphql">/graphql</a>.</p>
+<p>The page is not built yet: run <code>make install</code>. The API answers at <a href="graphql">/graphql</a>.</p>
 </html>
 """
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tenure.db.states import Role
+from tenure.workers.registry import Registry
 from tests.app.conftest import ENQUEUE, Api, Serve
 
 TAG = """
@@ -192,6 +193,17 @@ async def test_the_same_request_is_a_replay_and_another_one_a_conflict(api: Api)
     assert (other["__typename"], other["code"]) == ("IdempotencyConflict", "IDEMPOTENCY_CONFLICT")
 
 
+@pytest.mark.guarantee(4)
+async def test_g4_what_a_deploy_no_longer_lets_in_still_finds_its_job(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = await api.enqueue(kind="test.any", params={"a": 1})
+    monkeypatch.setattr(Registry, "get", lambda _registry, _name: None)  # the kind is gone
+    again = await api.enqueue(kind="test.any", params={"a": 1})
+    assert (again["replayed"], again["job"]["id"]) == (True, first["job"]["id"])
+    assert (await api.enqueue(kind="test.any", params={"a": 2}))["__typename"] == "InvalidInput"
+    assert (await api.enqueue(kind="test.any", params={"a": 1}, idempotencyKey="other"))["__typename"] == "InvalidInput"
+
+
+@pytest.mark.guarantee(4)
 async def test_fifty_requests_with_one_key_make_one_job(api: Api) -> None:
     answers = await asyncio.gather(*(api.enqueue() for _ in range(50)))
     assert len({a["job"]["id"] for a in answers}) == 1

@@ -33,6 +33,7 @@ async def cancel(api: Api, job_id: UUID) -> None:
     await api.data("mutation ($id: ID!) { cancelJob(input: {id: $id}) { __typename } }", id=str(job_id))
 
 
+@pytest.mark.guarantee(6)
 async def test_a_change_arrives_by_its_hint_and_the_stream_completes(api: Api) -> None:
     job = await api.seed.job()
     async with api.socket() as socket:
@@ -45,6 +46,7 @@ async def test_a_change_arrives_by_its_hint_and_the_stream_completes(api: Api) -
     assert (last["version"], last["state"], last["isTerminal"]) == (2, "CANCELLED", True)
 
 
+@pytest.mark.guarantee(12)
 async def test_with_every_hint_lost_the_poll_delivers(serve: Serve) -> None:
     async with serve(poll_seconds=FAST) as api:
         job = await api.seed.job()
@@ -104,6 +106,7 @@ async def test_snapshots_that_are_known_are_left_out(api: Api) -> None:
     assert known[0]["payload"]["data"]["jobProgress"]["version"] == 2
 
 
+@pytest.mark.guarantee(6)
 async def test_a_retry_that_overtakes_the_end_keeps_the_stream_going(api: Api) -> None:
     job = await api.seed.job()
     async with api.socket() as socket:
@@ -119,6 +122,7 @@ async def test_a_retry_that_overtakes_the_end_keeps_the_stream_going(api: Api) -
         assert (await socket.receive())["type"] == "complete"
 
 
+@pytest.mark.guarantee(6)
 async def test_many_watch_one_job_and_each_sees_it_end(api: Api) -> None:
     job = await api.seed.job()
     async with api.socket() as socket:
@@ -160,6 +164,7 @@ REVOCATIONS = [
 ]
 
 
+@pytest.mark.guarantee(13)
 @pytest.mark.parametrize("revoke", REVOCATIONS)
 async def test_a_stream_ends_with_the_right_to_it(serve: Serve, revoke: str) -> None:
     async with serve(poll_seconds=FAST) as api:
