@@ -36,7 +36,7 @@ check: install
 	$(BIN)/lint-imports
 
 pytest: install
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2
 
 frontend-test: install
 	cd frontend && npm run --silent lint && npm run --silent typecheck && npm test --silent

@@ -205,4 +205,4 @@ async def test_the_ui_is_served_with_its_files(tmp_path: Path) -> None:
 async def test_a_missing_build_says_what_to_do(tmp_path: Path) -> None:
     status, text, _ = await page(tmp_path, "/")
     assert status == 503
-    assert "make frontend" in text
+    assert "make install" in text
