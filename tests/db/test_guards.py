@@ -106,8 +106,8 @@ async def one_key_twice(seed: Seed) -> int:
 async def two_at_once_where_one_may(seed: Seed) -> int:
     """The second decides while the first has not committed: it has to wait for what the first does."""
     one = AdmissionLimits(pending_per_workspace=1)
-    await seed.job()  # the counters' rows exist
-    await seed.cancel(await seed.scalar("SELECT id FROM job"))
+    for queue in ("default", "other"):  # the counters' rows exist: making them would wait too
+        await seed.cancel((await seed.job(queue=queue)).id)
     async with seed.database.transaction() as session:
         await enqueue_jobs(session, [seed.new_job()], one)
         second = asyncio.create_task(seed.enqueue(seed.new_job(actor_id=uuid4(), queue="other"), limits=one))
