@@ -262,7 +262,8 @@ async def test_no_more_is_leased_than_can_run(seed: Seed, start_worker: StartWor
 
     jobs = [await seed.job(kind="t.slot") for _ in range(6)]
     worker = await start_worker(slot, concurrency=2)
-    await worker.until(jobs[1].id, lambda j: j.state is JobState.RUNNING)
+    while running < 2:
+        await asyncio.sleep(0)
     assert await seed.scalar("SELECT count(*) FROM job WHERE state = 'RUNNING'") == 2
     go.set()
     for job in jobs:
