@@ -116,7 +116,7 @@ def plain_problems(request: EnqueueRequest) -> list[FieldProblem]:
 def kind_problems(kind: Kind | None, request: EnqueueRequest) -> list[FieldProblem]:
     """What the kind has against the input, which is known to be JSON."""
     if kind is None:
-        return [FieldProblem(("kind",), "is no kind of job")]
+        return [FieldProblem(("kind",), "is no kind of job that this server knows; its module is named in TENURE_KINDS")]
     return [FieldProblem(("params", *p.path), p.message) for p in kind.check_params(request.params)]
 
 

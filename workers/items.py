@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tenure.db.engine import Connection, Session
 from tenure.db.outcome import ItemOutcome, ItemRow, pending_items, settle_item, snapshot_items
 from tenure.workers.attempt import Attempt
+from tenure.workers.errors import Permanent
 from tenure.workers.values import clean_text
 
 Keys = Iterable[str] | Callable[[], Awaitable[Iterable[str]]]
@@ -97,7 +98,7 @@ async def walk_items(attempt: Attempt, keys: Keys) -> AsyncIterator[Item]:
             item = Item(attempt, row)
             yield item
             if not item.is_settled:
-                raise RuntimeError(f"Item {item.key!r} was left without an outcome.")
+                raise Permanent("item_without_outcome", f"The handler left item {clean_text(item.key)!r} without an outcome.")
         position = rows[-1].position
 
 
