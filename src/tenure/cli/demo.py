@@ -14,7 +14,8 @@ from tenure.cli.course_files import find_course_files
 from tenure.cli.course_import import import_course
 from tenure.cli.options import DEFAULT_HOST, DEFAULT_PORT, say
 from tenure.db.engine import Database
-from tenure.db.people import create_token, create_workspace, workspace_by_slug
+from tenure.db.errors import InvalidInput
+from tenure.db.people import WorkspaceRow, create_token, create_workspace, workspace_by_slug
 from tenure.db.states import Role
 
 WORKSPACE = "demo"
@@ -41,9 +42,10 @@ async def prepare_demo(database_url: str, directory: Path) -> Demo:
     """Makes what is missing, and brings the course up to date; a new token each time, since a token cannot be shown twice."""
     database = Database(database_url, pool_size=2, application_name="tenure demo")
     try:
-        async with database.transaction() as session:
-            workspace = await workspace_by_slug(session, WORKSPACE) or await create_workspace(session, WORKSPACE, "Demo")
-            token = await create_token(session, WORKSPACE, EMAIL, Role.ADMIN)
+        try:
+            workspace, token = await _make_workspace(database)
+        except InvalidInput:  # another `up --demo` on this database made it at the same time
+            workspace, token = await _make_workspace(database)
         pages = find_course_files(directory)
         course = await import_course(database, pages, workspace=WORKSPACE, slug=COURSE, title="Tenure's documentation")
     finally:
@@ -51,6 +53,12 @@ async def prepare_demo(database_url: str, directory: Path) -> Demo:
     for problem in pages.problems:
         say(f"Left out: {problem.path}: {problem.reason}.")
     return Demo(workspace.id, course.id, len(pages.paths), token)
+
+
+async def _make_workspace(database: Database) -> tuple[WorkspaceRow, str]:
+    async with database.transaction() as session:
+        workspace = await workspace_by_slug(session, WORKSPACE) or await create_workspace(session, WORKSPACE, "Demo")
+        return workspace, await create_token(session, WORKSPACE, EMAIL, Role.ADMIN)
 
 
 def invitation(demo: Demo, address: str) -> str:
