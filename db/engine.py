@@ -102,9 +102,12 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncSession]:
         """A session in one transaction: committed at the end, rolled back on any exception. Raises StorageUnavailable."""
-        with _translated():
-            async with self._sessions.begin() as session:
+        async with self._sessions() as session:  # leaving it without a commit rolls back
+            with _translated():
+                await session.connection()
+            with _translated(os_errors=False):  # one of the body's own is the body's affair
                 yield session
+                await session.commit()
 
     async def run(self, call: Callable[[AsyncConnection], Awaitable[Result]], *, tries: int = 3) -> Result:
         """Runs one statement function, again where a deadlock or a lost connection ate it.
@@ -137,10 +140,15 @@ class Database:
 
 
 class _translated:  # noqa: N801 - reads as a statement
+    def __init__(self, *, os_errors: bool = True) -> None:
+        self._os_errors = os_errors
+
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not self._os_errors:
+            return
         if isinstance(error, DBAPIError) and _sqlstate(error) == LOCK_NOT_AVAILABLE:
             raise RowBusy("Another transaction holds what this one needs; try again.") from error
         if error is not None and not isinstance(error, StorageUnavailable) and is_unavailable(error):

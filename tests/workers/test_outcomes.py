@@ -44,6 +44,17 @@ async def test_a_failure_is_retried_and_the_last_one_stays(seed: Seed, start_wor
     assert [e.attempt for e in job.errors] == [1, 2, 3]
 
 
+async def test_a_handlers_own_os_error_is_no_outage(seed: Seed, start_worker: StartWorker) -> None:
+    @kind("t.file")
+    async def read_file(ctx: JobContext) -> None:
+        async with ctx.transaction():
+            raise FileNotFoundError
+
+    worker = await start_worker(read_file)
+    job = await worker.ended((await seed.job(kind="t.file", max_attempts=1)).id)
+    assert (job.errors[0].code, job.errors[0].message) == ("handler_error", "The handler raised FileNotFoundError.")
+
+
 async def test_permanent_fails_at_once_with_a_storable_message(seed: Seed, start_worker: StartWorker) -> None:
     @kind("t.permanent")
     async def permanent(ctx: JobContext) -> None:
